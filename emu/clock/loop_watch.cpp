@@ -112,12 +112,16 @@ class Way {
   std::uint64_t way_ = 0, first_ = 0;  // all general registers of a round, in one number
 };
 
-// A look at what another process may bring, or nothing at all.
+// A look at what another process may bring.
+bool may_bring(greg_t system_call) {
+  constexpr std::array kCalls = {SYS_read, SYS_pread64, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_wait4};
+  return std::ranges::find(kCalls, system_call) != kCalls.end();
+}
+// That, or one that changes nothing.
 bool only_looks(greg_t system_call) {
-  constexpr std::array kLooks = {SYS_read,   SYS_pread64, SYS_readv,  SYS_recvfrom,  SYS_recvmsg, SYS_wait4,
-                                 SYS_stat,   SYS_fstat,   SYS_lstat,  SYS_access,    SYS_lseek,   SYS_kill,
-                                 SYS_getpid, SYS_getppid, SYS_gettid, SYS_newfstatat};
-  return std::ranges::find(kLooks, system_call) != kLooks.end();
+  constexpr std::array kLooks = {SYS_stat, SYS_fstat,  SYS_lstat,   SYS_access, SYS_lseek,
+                                 SYS_kill, SYS_getpid, SYS_getppid, SYS_gettid, SYS_newfstatat};
+  return may_bring(system_call) || std::ranges::find(kLooks, system_call) != kLooks.end();
 }
 
 // Whether the next instruction is to be made without a step: one that would leave the flag for steps where
@@ -134,8 +138,15 @@ bool steps_would_harm(const mcontext_t& machine) {
   return code[1] == 0x34 || (code[1] == 0x05 && !only_looks(machine.gregs[REG_RAX]));  // sysenter, syscall
 }
 
+// Whether the next instruction is a system call that may bring something.
+bool asks(const mcontext_t& machine) {
+  const auto* const code = reinterpret_cast<const unsigned char*>(machine.gregs[REG_RIP]);
+  return code[0] == 0x0f && code[1] == 0x05 && may_bring(machine.gregs[REG_RAX]);
+}
+
 struct State {
   bool steps = false;
+  bool asked = false;  // the step was such a call
   // It was found, and is to be found again a tick later, from the same instruction; then it waits, each time
   // that it comes round.
   bool found = false, waits = false;
@@ -181,7 +192,7 @@ void begin(std::uint64_t calls, ucontext_t& context) {
     return;
   }
   g.steps = true;
-  g.waits = false;
+  g.waits = g.asked = false;
   g.made = 0;
   g.ticks_without = 0;
   g.ticks = 0;
@@ -209,6 +220,8 @@ void step(VirtualClock& clock, const std::atomic<std::uint64_t>& calls, bool ins
   if (inside || calls.load(std::memory_order_relaxed) != g.calls_at_begin || steps_would_harm(machine) ||
       !clock.is_leader())
     return give_up(context);
+  // It was brought something, as by each read of a file: no loop that waits.
+  if (std::exchange(g.asked, asks(machine)) && machine.gregs[REG_RAX] > 0) return give_up(context);
   if (g.way.comes_round(machine) && (g.waits || g.way.rounds() >= kRounds)) {
     if (!g.waits) {
       if (!g.found) {

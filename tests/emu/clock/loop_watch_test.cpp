@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -66,6 +67,26 @@ TEST(LoopWatch, ALoopThatLooksAtADescriptorWaits) {
   }
   EXPECT_EQ(byte, 'x');
   EXPECT_EQ(loop_watch::waits(), before + 1);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// Each round of it has the same registers, but brings something.
+TEST(LoopWatch, ALoopThatReadsWhatIsThereDoesNotWait) {
+  Watched watched;
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+  const std::uint64_t before = loop_watch::waits();
+  const std::vector<char> bytes(1 << 20);
+  ASSERT_EQ(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20), 1 << 20);
+  for (int times = 0; times < 4; ++times) {
+    ASSERT_EQ(write(ends[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    begin_steps();
+    char byte = 0;
+    while (read(ends[0], &byte, 1) == 1) {
+    }
+  }
+  EXPECT_EQ(loop_watch::waits(), before);
   close(ends[0]);
   close(ends[1]);
 }
